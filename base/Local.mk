@@ -2,7 +2,8 @@ noinst_LIBRARIES += libbase.a
 libbase_a_SOURCES = \
 	base/clock.c base/clock.h \
 	base/digest.c base/digest.h \
-	base/engine.c base/engine.h \
+	base/engine.c base/engine.h base/engine-prepare.h \
+	base/fault.h \
 	base/fd.c base/fd.h \
 	base/json.c base/json.h \
 	base/log.c base/log.h \
@@ -12,7 +13,7 @@ libbase_a_SOURCES = \
 	base/units.c base/units.h
 
 # What a program that links libbase.a needs besides.
-BASE_LIBS = libbase.a $(JANSSON_LIBS) $(NETTLE_LIBS) $(CURL_LIBS)
+BASE_LIBS = libbase.a $(JANSSON_LIBS) $(NETTLE_LIBS) $(CURL_LIBS) -lm
 
 test_programs += base/test-units base/test-json base/test-fd base/test-spawn base/test-digest
 base_test_units_SOURCES = base/test-units.c selftest/cmocka-tap.h
@@ -25,3 +26,7 @@ base_test_spawn_SOURCES = base/test-spawn.c
 base_test_spawn_LDADD = $(BASE_LIBS) $(CMOCKA_LIBS)
 base_test_digest_SOURCES = base/test-digest.c
 base_test_digest_LDADD = $(BASE_LIBS) $(CMOCKA_LIBS)
+
+test_programs += base/test-engine
+base_test_engine_SOURCES = base/test-engine.c
+base_test_engine_LDADD = $(BASE_LIBS) $(CMOCKA_LIBS)

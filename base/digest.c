@@ -21,20 +21,22 @@ char *sha256_hex(const void *data, size_t n, char ret[static SHA256_HEX_SIZE]) {
 }
 
 int random_token(size_t n, char *ret, size_t ret_size) {
+        char text[BASE64_ENCODE_LENGTH(64) + BASE64_ENCODE_FINAL_LENGTH];
         uint8_t raw[64];
         struct base64_encode_ctx ctx;
         size_t k;
 
         assert(n <= sizeof(raw));
-        assert(ret_size >= BASE64_ENCODE_LENGTH(n) + BASE64_ENCODE_FINAL_LENGTH + 1);
         /* up to 256 bytes come whole or not at all: getrandom(2) */
         if (getrandom(raw, n, 0) != (ssize_t) n)
                 return -errno;
         base64url_encode_init(&ctx);
-        k = base64_encode_update(&ctx, ret, n, raw);
-        k += base64_encode_final(&ctx, ret + k);
-        while (k > 0 && ret[k - 1] == '=')
+        k = base64_encode_update(&ctx, text, n, raw);
+        k += base64_encode_final(&ctx, text + k);
+        while (k > 0 && text[k - 1] == '=')
                 k--;
+        assert(k < ret_size);
+        memcpy(ret, text, k);
         ret[k] = 0;
         return 0;
 }

@@ -11,7 +11,7 @@ char *sha256_hex(const void *data, size_t n, char ret[static SHA256_HEX_SIZE]);
 
 /*
  * n random bytes as base64url without padding: 32 bytes give 43 characters, 24 give 32.
- * n <= 64; ret must hold 4 * (n + 2) / 3 + 1 bytes. 0 or -errno.
+ * n <= 64; ret must hold (4 * n + 2) / 3 + 1 bytes. 0 or -errno.
  */
 int random_token(size_t n, char *ret, size_t ret_size);
 

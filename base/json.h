@@ -17,8 +17,7 @@
 /* Deepest nesting accepted from outside. */
 #define JSON_DEPTH_MAX 32
 
-/* CLEANUP(json_decrefp) */
-void json_decrefp(json_t **v);
+/* jansson's own json_decrefp() is the CLEANUP() function of a json_t pointer. */
 
 /*
  * Reads one document: repeated keys, NaN, trailing bytes, invalid UTF-8 and nesting over
@@ -29,6 +28,9 @@ int json_read(const char *text, size_t n, json_t **ret, char *message, size_t me
 
 /* The canonical form in new memory, NUL-terminated; ret_n may be NULL. 0 or -ENOMEM. */
 int json_canonical(const json_t *v, char **ret, size_t *ret_n);
+
+/* Order of two UTF-8 strings by their UTF-16 code units, as canonical JSON sorts keys. */
+int json_compare_keys(const char *a, const char *b);
 
 /* Shortest decimal form of a finite double as ECMAScript writes it; buf of at least 32 bytes. */
 char *json_format_double(char *buf, size_t n, double v);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <syslog.h>
 
 static const char *log_name = "dindhost";
@@ -17,13 +18,26 @@ void log_set_debug(bool on) {
         log_debug_on = on;
 }
 
+/*
+ * JOURNAL_STREAM names device and inode of the journal's socket, and is inherited: only when our
+ * standard error is that socket does the journal read our lines (systemd.exec(5)).
+ */
+static bool stderr_is_journal(void) {
+        const char *stream = getenv("JOURNAL_STREAM");
+        unsigned long long dev, ino;
+        struct stat st;
+
+        return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 && fstat(2, &st) == 0 &&
+                        st.st_dev == dev && st.st_ino == ino;
+}
+
 static void PRINTF_FORMAT(3, 0) log_line(int priority, int error, const char *fmt, va_list ap) {
         CLEANUP(freep) char *text = NULL;
         int saved = errno;
 
         if (vasprintf(&text, fmt, ap) < 0)
                 text = NULL;
-        if (getenv("JOURNAL_STREAM"))
+        if (stderr_is_journal())
                 fprintf(stderr, "<%d>", priority);
         else
                 fprintf(stderr, "%s: ", log_name);
