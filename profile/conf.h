@@ -2,7 +2,7 @@
 /*
  * The profile file: PROFILE_DIR/ALIAS.conf and its drop-ins ALIAS.conf.d/ *.conf (libeconf)
  *
- * conf_keys[] in conf.c is the one list of sections, keys, types, defaults and help texts; the
+ * conf_keys[] in conf-keys.c is the one list of sections, keys, types, defaults and help texts; the
  * loader, `profile init`, and the man page test follow it. Everything is checked when it is loaded:
  * an unknown section or key, a value that does not parse, and every rule between values is refused
  * with file, line and the rule.
@@ -31,7 +31,7 @@ struct ProfileConf {
         size_t n_dns_servers;
         bool egress_enforced; /* Egress=enforced|unenforced */
         /* [Docker] */
-        char *rootless_script;              /* RootlessScript= */
+        char *rootless_script, *runtime;    /* RootlessScript=, Runtime= */
         char *smoke_image, *smoke_user;     /* SmokeImage=, SmokeUser= */
         uint64_t daemon_start_timeout_usec; /* StartTimeout= */
         /* [Watchdog], all in microseconds but the counts */

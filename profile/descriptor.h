@@ -23,7 +23,7 @@ typedef struct Descriptor {
         const char *profile_id, *security_level, *semantic_policy_revision;
         const char *host_machine_identity, *backend_machine_identity;
         const char *docker_socket, *control_socket;
-        uid_t docker_socket_uid, control_socket_uid;
+        uid_t docker_socket_uid, control_socket_uid; /* (uid_t) -1: no uid of this system */
         uid_t owner_uid;
         gid_t owner_gid;
         const char *filesystem_identity, *mount_path, *docker_root_dir;
@@ -48,6 +48,8 @@ void descriptor_freep(Descriptor **d);
 
 /* Checks root (not consumed) by all rules in the protocol's order. -EINVAL with *error filled. */
 int descriptor_parse(json_t *root, Descriptor **ret, DescriptorError *error);
+/* Reads JSON text, then descriptor_parse(). What is no JSON gets the code schema-invalid. */
+int descriptor_parse_text(const char *text, size_t n, Descriptor **ret, DescriptorError *error);
 /* Reads and parses a file (O_NOFOLLOW). No rules about owner, mode, parents: see registry.h. */
 int descriptor_load(const char *path, Descriptor **ret, DescriptorError *error);
 
