@@ -21,7 +21,9 @@ int broker_link_new(sd_event *event,
                     const char *socket_path,
                     uint64_t timeout_usec,
                     BrokerLink **ret);
-BrokerLink *broker_link_free(BrokerLink *b);
+BrokerLink *broker_link_free(BrokerLink *b); /* open requests are dropped without a call-back */
 void broker_link_freep(BrokerLink **b);
 /* fn is called exactly once, from the event loop, never from inside broker_call(). */
 int broker_call(BrokerLink *b, BrokerVerb verb, uint32_t slot, broker_fn fn, void *userdata);
+/* Requests with this userdata are no longer called back. */
+void broker_forget(BrokerLink *b, void *userdata);

@@ -29,5 +29,13 @@ int engine_call(Engine *e,
                 uint64_t timeout_usec,
                 engine_fn fn,
                 void *userdata);
-/* Drops the open calls with this userdata without calling back. */
+/*
+ * A GET whose body never ends by itself (events): data is called for each piece and must not call
+ * this module; end is called once when the connection is over, with error 0 (closed in order) or
+ * < 0.
+ */
+typedef void (*engine_data_fn)(void *userdata, const char *data, size_t n);
+int engine_stream(Engine *e, const char *path, engine_data_fn data, engine_fn end, void *userdata);
+
+/* Calls with this userdata are no longer called back and end by themselves; streams are ended. */
 void engine_forget(Engine *e, void *userdata);

@@ -102,7 +102,8 @@ typedef struct Ledger Ledger;
 
 /*
  * Opens or makes the file. event may be NULL (tests): then ledger_commit() is called by hand.
- * -EINVAL with a message (owned by the caller): damaged, or of a newer schema.
+ * On failure *ret_message (owned by the caller) is a sentence with the path: -EINVAL of a newer
+ * schema or no ledger, -EBADMSG damaged, other -errno.
  */
 int ledger_open(const char *path, sd_event *event, Ledger **ret, char **ret_message);
 Ledger *ledger_free(Ledger *l);
@@ -136,6 +137,7 @@ int ledger_lease_list(Ledger *l,
                       Lease **ret,
                       size_t *ret_n); /* by created_at; free with ledger_lease_list_free */
 void ledger_lease_list_free(Lease *list, size_t n);
+int ledger_lease_count_of(Ledger *l, uid_t uid, uint64_t *ret);
 
 int ledger_reservation_insert(Ledger *l,
                               const Reservation *r,
@@ -147,15 +149,22 @@ int ledger_reservation_delete(Ledger *l, const char *reservation_id);
 /* invocation_id NULL: all; by sequence. */
 int ledger_reservation_list(Ledger *l, const char *invocation_id, Reservation **ret, size_t *ret_n);
 void ledger_reservation_list_free(Reservation *list, size_t n);
+int ledger_reservation_count_of(Ledger *l, const char *invocation_id, uint64_t *ret);
+/* The first queued one after a sequence number (0: of all), or -ENOENT. */
+int ledger_queue_next(Ledger *l, uint64_t after, Reservation *ret);
+int ledger_queue_count(Ledger *l, uint64_t *ret);
 /* Sum of the vectors of all reservations that are charged (every state but queued). */
 int ledger_charged(Ledger *l, Vector *ret);
 
-/* Makes the rows of the table's slots; -EINVAL when a row that is in use is not in the table. */
+/* Makes the rows of the table's slots and drops free ones beyond it; -EINVAL when one that is in
+ * use is not in the table. */
 int ledger_slots_sync(Ledger *l, const SlotTable *table);
 int ledger_slot_get(Ledger *l, uint32_t number, Slot *ret); /* -ENOENT */
 int ledger_slot_update(Ledger *l, const Slot *s);
 int ledger_slot_list(Ledger *l, Slot **ret, size_t *ret_n); /* by number */
 void ledger_slot_list_free(Slot *list, size_t n);
+/* The first free one after a number (0: of all), or -ENOENT. */
+int ledger_slot_next_free(Ledger *l, uint32_t after, Slot *ret);
 
 /*
  * Appends to the event record, in the same transaction as the state change it tells of. detail

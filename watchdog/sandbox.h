@@ -25,7 +25,12 @@ int sandboxes_new(Watchdog *w, Sandboxes **ret);
 Sandboxes *sandboxes_free(Sandboxes *s);
 void sandboxes_freep(Sandboxes **s);
 
-/* spec is copied. Two calls for one reservation share the job: both are called back. */
+/*
+ * Each fn is called exactly once, from the event loop, after what it tells of is on disk. None of
+ * these functions may be called inside a ledger change.
+ */
+/* spec is copied. Two calls for one reservation share the job: both are called back. -EBUSY: it is
+ * being released. */
 int sandbox_create(Sandboxes *s,
                    const char *reservation_id,
                    const SandboxSpec *spec,
@@ -33,9 +38,11 @@ int sandbox_create(Sandboxes *s,
                    void *userdata);
 /* Ends a running create first. Works from every state but queued; fn may be NULL (recovery). */
 int sandbox_release(Sandboxes *s, const char *reservation_id, sandbox_fn fn, void *userdata);
-/* Takes this userdata off all jobs; the jobs go on. */
-void sandbox_forget(Sandboxes *s, void *userdata);
 /* After a start: takes up what the ledger says was under way (releasing, quarantined). */
 int sandboxes_resume(Sandboxes *s);
+/* What waits for its next try is tried now: the outer daemon is back. */
+void sandboxes_retry_now(Sandboxes *s);
+/* Takes a quarantined slot that no reservation holds into the retries. */
+void sandboxes_watch_quarantine(Sandboxes *s, uint32_t slot);
 /* Reasons of present trouble ("slot-0002: ..."), for status.degraded: new array of strings. */
 json_t *sandboxes_degraded(Sandboxes *s);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The watchdog's context: one profile, its ledger, its links. Owned by main.c; no other global
- * state. */
+/*
+ * The watchdog's context: one profile, its ledger, its links
+ *
+ * Owned by main.c; there is no other global state. The parts know each other through this struct
+ * alone.
+ */
 #pragma once
 
 #include <systemd/sd-event.h>
@@ -17,6 +21,7 @@ typedef struct Server Server;           /* control.h */
 typedef struct LeaseClock LeaseClock;   /* lease.h */
 typedef struct Sandboxes Sandboxes;     /* sandbox.h */
 typedef struct DaemonWatch DaemonWatch; /* daemon.h */
+typedef struct Admit Admit;             /* admit.h */
 
 typedef struct Watchdog {
         sd_event *event;
@@ -32,6 +37,17 @@ typedef struct Watchdog {
         LeaseClock *leases;
         Sandboxes *sandboxes;
         DaemonWatch *daemon;
+        Admit *admit;
         char *generation;              /* of the outer daemon; NULL until the daemon was asked */
         char *admission_closed_reason; /* NULL: open */
 } Watchdog;
+
+/*
+ * Reads the profile's files, sets up the loop (which ends in order on SIGTERM and SIGINT, blocked
+ * from here on) and opens the ledger. Logs why it cannot; -errno.
+ */
+int watchdog_new(const ProfilePaths *paths, Watchdog **ret);
+/* Serves listen_fd (consumed) and takes up what the ledger holds. Logs why it cannot; -errno. */
+int watchdog_start(Watchdog *w, int listen_fd);
+Watchdog *watchdog_free(Watchdog *w);
+void watchdog_freep(Watchdog **w);
