@@ -210,14 +210,15 @@ int step_enable(void *ctx) {
         Apply *a = ctx;
         CLEANUP(freep) char *state = NULL;
         char unit[96];
-        bool active;
+        bool active, enabled;
 
         snprintf(unit, sizeof(unit), "dindhost@%s.target", a->p.alias);
         state = unit_property(unit, "UnitFileState");
+        enabled = state && !strcmp(state, "enabled");
         active = unit_active(unit);
-        if (state && !strcmp(state, "enabled") && active)
+        if (enabled && active)
                 return 0;
-        a->made |= MADE_ENABLED;
+        a->made |= (enabled ? 0 : MADE_ENABLED) | (active ? 0 : MADE_TARGET_RUNNING);
         return apply_run(a, 300, "systemctl", "enable", "--now", unit, NULL) < 0 ? -EIO : 1;
 }
 
@@ -228,6 +229,9 @@ void undo_enable(void *ctx) {
         snprintf(unit, sizeof(unit), "dindhost@%s.target", a->p.alias);
         if (a->made & MADE_ENABLED)
                 undo_run("systemctl", "disable", unit, NULL);
+        /* its services stop with it: only when they are this run's own */
+        if ((a->made & MADE_TARGET_RUNNING) && (a->made & MADE_SERVICES_RUNNING))
+                undo_run("systemctl", "stop", unit, NULL);
 }
 
 /* The registry's folder with those above it, none writable by others. */

@@ -43,6 +43,7 @@ enum {
         MADE_ENABLED = 1 << 21,
         MADE_PUBLISHED = 1 << 22,
         MADE_SLOTS_DIR = 1 << 23,
+        MADE_TARGET_RUNNING = 1 << 24,
 };
 
 typedef struct Apply {

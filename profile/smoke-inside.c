@@ -96,7 +96,7 @@ static const char ready_script[] =
                 "test \"$(id -u)\" != 0 || { echo 'this user is root'; exit 3; }\n"
                 "test -z \"$DOCKER_HOST$DOCKER_CONTEXT\" || "
                 "{ echo 'DOCKER_HOST or DOCKER_CONTEXT is set'; exit 3; }\n"
-                "exec docker info --format '{{.ServerVersion}} {{.Driver}}'\n";
+                "v=$(docker version --format '{{.Server.Version}}') && test -n \"$v\" && echo \"$v\"\n";
 
 void smoke_check_ready(Doctor *d, Finding *f) {
         uint64_t begin = boottime_usec(), deadline = begin + d->conf.ready_timeout_usec;
