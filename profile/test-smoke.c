@@ -390,7 +390,7 @@ static void run_smoke(Host *h, Report *report) {
         assert_int_equal(conf_set_defaults(&d.conf), 0);
         d.conf.ready_timeout_usec = 20 * USEC_PER_SEC;
         if (fault_is(h->p, "queued") || fault_is(h->p, "never-ready") || fault_is(h->p, "frames"))
-                d.conf.ready_timeout_usec = USEC_PER_SEC / 10;
+                d.conf.ready_timeout_usec = 2 * USEC_PER_SEC;
         d.conf.lease_grace_usec = 300 * USEC_PER_MSEC;
         snprintf(d.generation, sizeof(d.generation), "1");
         d.uid = d.gid = 4000000000;
