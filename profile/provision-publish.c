@@ -234,22 +234,27 @@ void undo_enable(void *ctx) {
                 undo_run("systemctl", "stop", unit, NULL);
 }
 
-/* The registry's folder with those above it, none writable by others. */
+/* A folder of root's, noted by bit when it was not there; one that is there is left as it is. */
+static int make_folder(Apply *a, const char *path, uint32_t bit) {
+        int r;
+
+        if (access(path, F_OK) == 0)
+                return 0;
+        r = dir_make(path, 0755, 0, 0);
+        if (r < 0)
+                return apply_fail(a, r, "%s: %s", path, strerror(-r));
+        a->made |= bit;
+        return 1;
+}
+
 static int make_registry(Apply *a) {
         CLEANUP(freep) char *copy = strdup(REGISTRY_DIR);
         int r;
 
         if (!copy)
                 return -ENOMEM;
-        if (access(REGISTRY_DIR, F_OK) == 0)
-                return 0;
-        r = dir_make(dirname(copy), 0755, 0, 0);
-        if (r >= 0)
-                r = dir_make(REGISTRY_DIR, 0755, 0, 0);
-        if (r < 0)
-                return apply_fail(a, r, "%s: %s", REGISTRY_DIR, strerror(-r));
-        a->made |= MADE_REGISTRY_DIR;
-        return 1;
+        r = make_folder(a, dirname(copy), MADE_REGISTRY_PARENT);
+        return r < 0 ? r : make_folder(a, REGISTRY_DIR, MADE_REGISTRY_DIR);
 }
 
 int step_publish(void *ctx) {
@@ -267,9 +272,12 @@ int step_publish(void *ctx) {
 
 void undo_publish(void *ctx) {
         Apply *a = ctx;
+        char copy[] = REGISTRY_DIR;
 
         if (a->made & MADE_PUBLISHED)
                 (void) unlink(a->p.registry_file);
         if (a->made & MADE_REGISTRY_DIR)
                 (void) rmdir(REGISTRY_DIR);
+        if (a->made & MADE_REGISTRY_PARENT)
+                (void) rmdir(dirname(copy));
 }

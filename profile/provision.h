@@ -44,6 +44,7 @@ enum {
         MADE_PUBLISHED = 1 << 22,
         MADE_SLOTS_DIR = 1 << 23,
         MADE_TARGET_RUNNING = 1 << 24,
+        MADE_REGISTRY_PARENT = 1 << 25,
 };
 
 typedef struct Apply {
