@@ -25,7 +25,7 @@ static int set_up(void **state) {
 }
 
 static int set_up_impatient(void **state) {
-        host_new(&host, "LeaseGrace=3s\nStopTimeout=1s\nQuarantineRetryMax=3s\n");
+        host_new(&host, "LeaseGrace=10s\nStopTimeout=1s\nQuarantineRetryMax=3s\n");
         *state = &host;
         return 0;
 }

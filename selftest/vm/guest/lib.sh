@@ -4,6 +4,7 @@
 # A test is guest/t-NAME.sh; comment lines at its head may say
 #   # state: base | installed | applied   the machine it starts from (applied)
 #   # timeout: SECONDS                    its deadline (900)
+#   # cold: yes                           boot that state's disk anew instead of going on
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 debs=$here
 # shellcheck source=../../tap.sh
