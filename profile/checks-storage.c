@@ -70,7 +70,7 @@ static char *backing_file(const char *device) {
 static void check_image(Doctor *d, Finding *f) {
         CLEANUP(freep) char *backing = backing_file(d->device);
         const char *path = d->paths.pool_image;
-        char size[32], blocks[32];
+        char size[32], holes[32];
         uint64_t allocated;
         struct stat st;
 
@@ -91,9 +91,11 @@ static void check_image(Doctor *d, Finding *f) {
                              (unsigned long long) d->conf.pool_bytes);
         else if (allocated < (uint64_t) st.st_size)
                 finding_fail(f,
-                             "%s is sparse: %s of %s are allocated",
+                             "%s is sparse: %s of its %s are not allocated",
                              path,
-                             format_size_human(blocks, sizeof(blocks), allocated),
+                             format_size_human(holes,
+                                               sizeof(holes),
+                                               (uint64_t) st.st_size - allocated),
                              size);
         else if (!backing || strcmp(backing, path))
                 finding_fail(f, "%s is mounted, not %s", backing ? backing : d->device, path);
